@@ -127,7 +127,7 @@ def test_a_planted_corpus_states_what_its_truth_holds(tmp_path: Path) -> None:
 def test_the_benchmark_of_indexing_prints_every_step_and_the_scores() -> None:
     script = REPOSITORY / "benchmarks/index.py"
     done = subprocess.run(
-        [sys.executable, str(script), "--sizes", "8", "24"],
+        [sys.executable, str(script), "--sizes", "4", "8"],
         capture_output=True,
         encoding="utf-8",
         check=False,

@@ -220,8 +220,13 @@ class Project:
         copy_project(self.root)
         shutil.rmtree(self.root / "input")
         (self.root / "input").mkdir()
-        for name in ("aurora-mawson.md", "discovery.md", "scotia.md"):
-            shutil.copy(EXPEDITIONS / name, self.root / "input")
+        for name in ("aurora-mawson.md", "discovery.md"):
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        """Add the beginning of a document of the sample."""
+        text = (EXPEDITIONS / name).read_text(encoding="utf-8")[:1500]
+        (self.root / "input" / name).write_text(text, encoding="utf-8")
 
     def __call__(self, program: str, *arguments: str) -> str:
         """Give a command; return what it prints, without times, places and sizes."""
@@ -247,7 +252,7 @@ def give_all(project: Project) -> dict[str, str]:
         told[f"{len(told)} {arguments[0]}"] = project(program, *arguments)
 
     give("index", "run", "--quiet")
-    shutil.copy(EXPEDITIONS / "belgica.md", project.root / "input")
+    project.add("belgica.md")
     (project.root / "input" / "aurora-mawson.md").unlink()
     give("index", "run", "--quiet", "--purge")
     give("index", "diff", "1", "2")

@@ -20,7 +20,7 @@ from tests.fixtures.reports import honest
 from tests.model_server import ChatRequest, Faults, Server, answer_from_text
 
 # A small budget, since contexts of the default ones take a quarter of the time.
-OPTIONS = "--methods local,global --budgets 1000 --judge chat".split()
+OPTIONS = "--methods local,basic --budgets 1000 --judge chat".split()
 OPTIONS += ["--judge-with", "statements,relevance,pairwise"]
 # Values of an evaluation that differ from run to run.
 CHANGING = {"seconds", "date", "made", "index"}

@@ -66,17 +66,16 @@ def names(root: Path) -> set[str]:
 
 
 @linux
-@pytest.mark.parametrize("detour_at_every", [8, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("every", "detour_at_every"), [(3, 4), pytest.param(1, 1, marks=pytest.mark.slow)]
+)
 def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_trace_of_it(
-    tmp_path: Path, detour_at_every: int
+    tmp_path: Path, every: int, detour_at_every: int
 ) -> None:
     subprocess.run(
         [
-            sys.executable,
-            "-m",
-            "tests.fixtures.kill_everywhere",
-            str(tmp_path),
-            str(detour_at_every),
+            *(sys.executable, "-m", "tests.fixtures.kill_everywhere"),
+            *(str(tmp_path), str(every), str(detour_at_every)),
         ],
         env=environment(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"),
         check=True,
@@ -87,14 +86,14 @@ def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_tra
     expected, files = read_files(tmp_path / "undisturbed"), names(tmp_path / "undisturbed")
 
     numbers = sorted(int(path.name) for path in (tmp_path / "killed").iterdir())
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert len(numbers) > 20
+    assert numbers == list(range(1, every * len(numbers) + 1, every))
+    assert every * len(numbers) > 20
     seen = [generation(tmp_path / "killed" / str(number)) for number in numbers]
     # One change of all moves readers from the old index to the new one.
     assert seen == sorted(seen)
     assert set(seen) == {0, 1}
     ends = [*tmp_path.glob("resumed/*"), *tmp_path.glob("detour/*")]
-    assert len(ends) == len(numbers) + len(numbers) // detour_at_every
+    assert len(ends) == len(numbers) + -(-len(numbers) // detour_at_every)
     for root in ends:
         assert read_files(root) == expected, f"{root} differs"
         left = {name for name in names(root) if "/versions/" not in name}

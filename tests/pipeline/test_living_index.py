@@ -157,7 +157,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.mark.parametrize(
-    ("n_sequences", "n_steps"), [(2, 3), pytest.param(200, 5, marks=pytest.mark.slow)]
+    ("n_sequences", "n_steps"), [(1, 4), pytest.param(200, 5, marks=pytest.mark.slow)]
 )
 def test_random_edits(server: Server, n_sequences: int, n_steps: int) -> None:
     Edits.server, n_before = server, Edits.n_rebuilt

@@ -207,10 +207,12 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_messages_name_indexes_and_never_paths(sample_project: Path, tmp_path: Path) -> None:
+def test_messages_name_indexes_and_never_paths(
+    project_of_two_versions: Path, tmp_path: Path
+) -> None:
     indexes = {name: tmp_path / f"machine-{name}" for name in DAMAGES}
     for number, (name, root) in enumerate(indexes.items()):
-        shutil.copytree(sample_project, root)
+        shutil.copytree(project_of_two_versions, root)
         DAMAGES[name](root)
         # Tables outside of the project have a path, too.
         moved = tmp_path / f"elsewhere-{name}" if number % 2 else root / "output"

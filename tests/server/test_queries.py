@@ -97,14 +97,14 @@ def test_more_rows_than_the_limit_are_told(sample_client: TestClient) -> None:
 
 def test_the_schema_has_what_queries_can_name(sample_client: TestClient) -> None:
     schema = sample_client.get(f"{BASE}/schema").json()
-    for table in schema["sql"]["tables"]:
+    tables = schema["sql"]["tables"]
+    for table in tables:
         names = ", ".join(f'"{column}"' for column in table["columns"])
         found = query(sample_client, "sql", f"SELECT {names} FROM {table['name']} LIMIT 1")
         assert found["columns"] == [*table["columns"]]
-        assert (
-            table["rows"]
-            == query(sample_client, "sql", f"SELECT count(*) FROM {table['name']}")["rows"][0][0]
-        )
+    counts = ", ".join(f"(SELECT count(*) FROM {table['name']})" for table in tables)
+    [counted] = query(sample_client, "sql", f"SELECT {counts}")["rows"]
+    assert counted == [table["rows"] for table in tables]
     labels = {label["name"]: label for label in schema["cypher"]["tables"]}
     assert labels["RELATED"]["meaning"].endswith("from Entity to Entity")
     assert "degree" in labels["Entity"]["columns"]

@@ -33,7 +33,7 @@ CHANGES: dict[str, Callable[[Machines], object]] = {
 }
 
 
-@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [22, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_writer_may_be_killed_before_any_request(
     change: str, machines: Machines, server: str, expected: list[Tables], every: int
@@ -107,7 +107,7 @@ class Reader(threading.Thread):
                 self.problems.append(str(found))
 
 
-@pytest.mark.parametrize("n_kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_commands_show_readers_nothing_half(
     machines: Machines, server: str, expected: list[Tables], n_kills: int
 ) -> None:

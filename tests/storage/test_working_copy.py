@@ -156,7 +156,7 @@ def write_version(copy: WorkingCopy, number: int, text: str) -> None:
     (folder / "index.json").write_text(json.dumps({"made by": text}))
 
 
-@pytest.mark.parametrize("n_rounds", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_rounds", [5, pytest.param(100, marks=pytest.mark.slow)])
 def test_of_two_writers_one_wins(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_rounds: int
 ) -> None:

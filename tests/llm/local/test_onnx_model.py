@@ -105,7 +105,7 @@ def test_a_vector_is_bit_equal_in_every_batch(
     assert np.array_equal(model.embed([TEXTS[row] for row in rows]), vectors[rows])
 
 
-@pytest.mark.parametrize("n_words", [1, 2, 3, 5, 9, 14, 30, 62])
+@pytest.mark.parametrize("n_words", [1, 2, 5, 14, 62])
 def test_a_full_batch_gives_each_text_the_vector_that_it_has_alone(
     model: EmbeddingModel, n_words: int
 ) -> None:
