@@ -5,6 +5,7 @@ recipients and of its attachments [MS-OXMSG]; their numbers are those of [MS-OXP
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email import message_from_string
 from email.message import Message
@@ -12,50 +13,51 @@ from email.mime.application import MIMEApplication
 from email.mime.message import MIMEMessage
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
-from email.utils import format_datetime, formataddr
+from email.utils import format_datetime, formataddr, quote
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from graphrag_index.readers.document import UnreadableFile, as_one_line
 from graphrag_index.readers.mail import Parts, decode, read_message
-from graphrag_index.readers.parse_process import describe_missing
+from graphrag_index.readers.parse_process import DamagedFile, call_parser
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 Storage = dict[str, Any]  # streams, which are bytes, and storages, by their names
 
-# What a file raises whose parts are missing, out of their range or of another type.
-_DAMAGES = (OSError, LookupError, OverflowError, ValueError, AttributeError, TypeError)
-
 
 def read_outlook(path: Path, name: str, settings: LoadDocuments) -> Parts:
     """Read a message of Outlook; its attachments are read as files of their own."""
-    data = path.read_bytes()
     try:
-        mail = _Properties(_read_storages(data)).to_mail()
-    except ImportError:
-        raise UnreadableFile(describe_missing("formats")) from None
-    except _DAMAGES as error:
+        mail = call_parser(path, "message of Outlook")
+    except DamagedFile as error:
         raise UnreadableFile(f"is a damaged or incomplete .msg file: {error}") from error
     yield from read_message(mail, PurePosixPath(name).name, "")
 
 
-def _read_storages(data: bytes) -> Storage:
-    """Return what is in a compound file. Raises ValueError if its streams overlap."""
-    from olefile import OleFileIO
+def parse_outlook(data: bytes) -> Message:
+    """Return a message of Outlook as one of e-mail. Raises DamagedFile if its streams overlap."""
+    from olefile import STGTY_STREAM, OleFileIO
 
-    found, left = Storage(), len(data)
+    left = len(data)
+
+    def read_storage(storage: Any) -> Storage:
+        nonlocal left
+        found = Storage()
+        for one in storage.kids:
+            if one.entry_type == STGTY_STREAM:
+                left -= one.size
+                if left < 0:
+                    raise DamagedFile("its streams overlap")
+                # `openstream` compares the names of all streams.
+                found[one.name] = file._open(one.isectStart, one.size).read()
+            else:
+                found[one.name] = read_storage(one)
+        return found
+
     # A shorter text would be the path of a file.
     with OleFileIO(BytesIO(data)) as file:
-        for path in file.listdir():
-            left -= file.get_size(path)
-            if left < 0:
-                raise ValueError("its streams overlap")
-            storage = found
-            for folder in path[:-1]:
-                storage = storage.setdefault(folder, {})
-            storage[path[-1]] = file.openstream(path).read()
-    return found
+        return _Properties(read_storage(file.root)).to_mail()
 
 
 class _Properties:
@@ -82,22 +84,25 @@ class _Properties:
         for number in numbers:
             for kind, codec in kinds:
                 if data := self.storage.get(f"__substg1.0_{number:04X}{kind}"):
-                    return decode(data, codec).rstrip("\0")
+                    # Outlook cuts subjects and names, also inside of a character.
+                    is_unicode = codec == "utf-16-le"
+                    text = data.decode(codec, "replace") if is_unicode else decode(data, codec)
+                    return text.rstrip("\0")
         return ""
 
     def read_date(self, *numbers: int) -> str:
         for number in numbers:
             if ticks := self.read_number(number, 8):  # tenths of microseconds since 1601
-                return format_datetime(
-                    datetime(1601, 1, 1, tzinfo=UTC) + timedelta(0, 0, ticks / 10)
-                )
+                with suppress(OverflowError):
+                    date = datetime(1601, 1, 1, tzinfo=UTC) + timedelta(0, 0, ticks / 10)
+                    return format_datetime(date)
         return ""
 
     def read_person(self, name: int, *addresses: int) -> str:
         shown, address = as_one_line(self.read_text(name)), as_one_line(self.read_text(*addresses))
         if "@" in address and address.isascii() and not address.startswith("/"):
             return formataddr((shown if shown != address else "", address))
-        return f'"{shown}"' if shown and "@" not in shown else shown
+        return f'"{quote(shown)}"' if shown and "@" not in shown else shown
 
     def list_parts(self, kind: str) -> "Iterator[_Properties]":
         for name in sorted(self.storage):

@@ -32,6 +32,7 @@ PARSERS = {
     ".odp": ("graphrag_index.readers.office", "read_odp"),
     ".epub": ("graphrag_index.readers.office", "read_epub"),
     **dict.fromkeys(PICTURE_SUFFIXES, ("graphrag_index.readers.recognition", "read_picture")),
+    "message of Outlook": ("graphrag_index.readers.outlook", "parse_outlook"),
     # Return a page as JPEG with marks, the pages that are pictures, and the words of one.
     "drawn page": ("graphrag_index.readers.page_pictures", "draw_page"),
     "pictures": ("graphrag_index.readers.page_pictures", "find_pictures"),
@@ -41,7 +42,7 @@ PARSERS = {
     "picture of a figure": ("graphrag_index.readers.figures", "draw_figure"),
 }
 # The types of the extra `formats`; the others are those of `documents`.
-_FORMATS = {".rtf", ".odt", ".ods", ".epub"}
+_FORMATS = {".rtf", ".odt", ".ods", ".epub", "message of Outlook"}
 _COMMAND = f"from {__name__} import main; main()"
 
 
@@ -169,11 +170,6 @@ def _answer(found: Any, stream: BinaryIO) -> None:
     stream.flush()
 
 
-def describe_missing(extra: str) -> str:
-    """Return the reason of a file that needs packages which are not installed."""
-    return f'needs more packages: pip install "graphrag-index[{extra}]"'
-
-
 def parse(path: Path, parser: str, *arguments: Any) -> Any:
     """Return what one of `PARSERS` makes of a file, or the error that says why it cannot."""
     module, function = PARSERS[parser]
@@ -182,7 +178,8 @@ def parse(path: Path, parser: str, *arguments: Any) -> Any:
     except UnreadableFile as error:
         return error
     except ImportError:
-        return UnreadableFile(describe_missing("formats" if parser in _FORMATS else "documents"))
+        extra = "formats" if parser in _FORMATS else "documents"
+        return UnreadableFile(f'needs more packages: pip install "graphrag-index[{extra}]"')
     except MemoryError:
         what = f"its parser needs more than {MAX_BYTES >> 30} GB of memory"
         return UnreadableFile(f"cannot be read: {what}")

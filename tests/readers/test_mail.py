@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.readers import Document, ReadFailure
+from graphrag_index.readers import Document, ReadFailure, parse_process
 from graphrag_index.readers.content import identify_content
 from graphrag_index.readers.mail import read_mail
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -272,3 +272,27 @@ def test_a_message_of_outlook_made_to_fill_the_memory_is_named(tmp_path: Path) -
     assert reasons(tmp_path / "a.msg", content) == [f"{said}its streams overlap"]
     (reason,) = reasons(tmp_path / "a.msg", content[:30] + b"\2" + content[31:])
     assert reason.startswith(said)
+
+
+def test_a_table_of_sectors_without_an_end_costs_its_file_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parse_process._PARSER, "_max_seconds", 3)
+    content, n_blocks = bytearray(make_outlook({})), 1 << 20
+    # A block of the table of sectors that names itself as the next one.
+    at = len(content) // 512 - 1
+    content += pack("<128I", *[0] * 127, at)
+    content[44:48] = pack("<I", 109 + 127 * n_blocks)
+    content[68:76] = pack("<II", at, n_blocks)
+    (reason,) = reasons(tmp_path / "a.msg", bytes(content))
+    assert reason == "cannot be read: its parser needs more than 3 s"
+
+
+def test_odd_properties_of_a_message_of_outlook_cost_themselves_only(tmp_path: Path) -> None:
+    properties = make_properties({0x1000: "See.", 0x0039: 2**63, 0x0C1A: 'Karl "K" Ost, Riga'})
+    # Half of a character is cut off.
+    properties["__substg1.0_0037001F"] = "Größe 😀".encode("utf-16-le")[:-2]
+    (found,) = read(tmp_path / "a.msg", make_compound(properties))
+    assert isinstance(found, Document)
+    assert (found.title, found.creation_date) == ("Größe \ufffd", "")
+    assert json.loads(found.metadata or "") == {"from": ['Karl "K" Ost, Riga']}
