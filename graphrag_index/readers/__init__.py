@@ -16,6 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.readers.archives import (
@@ -166,7 +167,7 @@ def copy_members(
     copies: list[Path] = []
 
     def keep(path: Path, name: str, settings: LoadDocuments) -> Iterator[ReadFailure]:
-        copies.append(path.rename(folder / f"{len(list(folder.iterdir()))}{find_suffix(path)}"))
+        copies.append(path.rename(folder / f"{uuid4().hex}{find_suffix(path)}"))
         yield ReadFailure("")
 
     def choose(path: Path) -> Reader:
@@ -219,9 +220,8 @@ def _read_member(
 
 
 def _make_safe(name: str) -> str:
-    """Return a name for a file on this machine that keeps the suffix."""
-    stem, dot, suffix = re.sub(r"[^\w. -]", "_", name).rpartition(".")
-    return f"{stem[:60]}{dot}{suffix[:20]}"
+    """Return a name for a file on this machine that keeps the suffixes."""
+    return re.sub(r"[^\w. -]", "_", name)[-60:]
 
 
 def _copy(member: Member, path: Path, allowance: _Allowance) -> None:

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from graphrag_index.readers.document import Member, ReadFailure, UnreadableFile
@@ -56,7 +56,7 @@ def read_zip(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]
 def read_compressed(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]:
     """Yield the file in a compressed file; its size is not known before it is read."""
     # An upload that is checked has the name of a hidden file.
-    inner = path.stem.lstrip(".")
+    inner = PurePosixPath(name).stem.lstrip(".")
     yield Member(inner, 0, partial(COMPRESSIONS[path.suffix.lower()], path))
 
 

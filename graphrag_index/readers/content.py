@@ -2,11 +2,11 @@
 
 import re
 import zipfile
-import zlib
 from mimetypes import MimeTypes
 from pathlib import Path
 from typing import NamedTuple
 
+from graphrag_index.readers.archives import ARCHIVE_ERRORS
 from graphrag_index.readers.encodings import SAMPLE_BYTES, looks_binary
 
 # The types that Python knows, without those of the machine.
@@ -104,7 +104,7 @@ def _identify_archive(path: Path) -> Content:
             manifest = archive.NameToInfo.get("META-INF/manifest.xml")
             if manifest and manifest.file_size < 1 << 20:
                 is_locked = b"encryption-data" in archive.read(manifest)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
+    except (*ARCHIVE_ERRORS, OSError):
         return DAMAGED_ARCHIVE
     # A small archive that unpacks to gigabytes is an attack.
     if sum(part.file_size for part in parts) > 100 * max(path.stat().st_size, 1 << 20):

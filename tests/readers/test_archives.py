@@ -5,13 +5,14 @@ import gzip
 import io
 import lzma
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from graphrag_index import readers
 from graphrag_index.pipeline.changes import CHANGE_KINDS, compare_documents, digest_documents
-from graphrag_index.readers import Document, ReadFailure
+from graphrag_index.readers import Document, ReadFailure, find_type
 from tests.fixtures.read_documents import load, read, reasons, write
 from tests.fixtures.sample_files import make_tar, make_zip
 
@@ -190,3 +191,28 @@ def test_headers_that_would_take_memory_or_raise_the_limits_end_an_archive(tmp_p
     assert reasons(tmp_path / "x.tar", sparse.tobuf(tarfile.GNU_FORMAT) + b"\0" * 1024) == [
         "is a damaged or incomplete tar archive: it holds a sparse file"
     ]
+
+
+def test_a_long_name_keeps_its_suffixes_inside_of_an_archive(tmp_path: Path) -> None:
+    long = "n" * 70
+    files = {
+        f"{long}.csv.gz": gzip.compress(b"text\nAnna.\n"),
+        f"{long}.tar.gz": make_tar({"a.txt": b"Bert."}),
+    }
+    documents, unread = load(write(tmp_path, {"a.zip": make_zip(files)}))
+    assert documents.select("path", "text").rows() == [
+        (f"a.zip/{long}.csv.gz/{long}.csv", "Anna."),
+        (f"a.zip/{long}.tar.gz/a.txt", "Bert."),
+    ]
+    assert unread.is_empty()
+
+
+def test_a_damaged_archive_without_its_suffix_is_skipped(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("META-INF/manifest.xml", "text " * 99)
+    content = bytearray(stream.getvalue())
+    at = content.index(b"manifest.xml") + len("manifest.xml") + 9
+    content[at : at + 9] = bytes(byte ^ 255 for byte in content[at : at + 9])
+    (tmp_path / "a.jar").write_bytes(content)
+    assert find_type(tmp_path / "a.jar").noun == "a damaged ZIP archive"
