@@ -199,7 +199,9 @@ def _convert_shapes(shapes: Iterable[Any], archive: zipfile.ZipFile) -> Iterator
     """Yield shapes of an OpenDocument slide as HTML, from the top."""
 
     def find_place(shape: Any) -> tuple[float, float]:
-        return min((_get_length(part, "y"), _get_length(part, "x")) for part in shape.iter())
+        own = _get_length(shape, "y"), _get_length(shape, "x")
+        # The place of a group is that of its parts; parts of others have places inside of them.
+        return own if own[0] < inf else min(map(find_place, shape), default=own)
 
     for shape in sorted(shapes, key=find_place):
         yield from _convert(shape, archive)
@@ -213,8 +215,9 @@ def _convert(element: Any, archive: zipfile.ZipFile) -> Iterator[str]:
         yield from _convert_shapes(element, archive)
     elif name == "object":
         part = f"{_get(element, 'href').removeprefix('./')}/content.xml"
-        if part in archive.namelist():
-            yield from _convert_chart(ElementTree.fromstring(archive.read(part)), archive)
+        # A chart is read once: many that name each other would have a text without an end.
+        if found := archive.NameToInfo.pop(part, None):
+            yield from _convert_chart(ElementTree.fromstring(archive.read(found)), archive)
     elif name in ("s", "tab"):
         yield " "
     elif kind == "title":

@@ -20,7 +20,7 @@ from graphrag_nlp.text.sentences import find_headings
 from tests.fixtures.cases import cases
 from tests.fixtures.pdf import make_pdf
 from tests.fixtures.read_documents import read_one, reasons, texts
-from tests.fixtures.sample_files import FORMATS, make_zip, write_docx
+from tests.fixtures.sample_files import FORMATS, make_odf, make_zip, write_docx
 
 
 class TestPlainText:
@@ -409,6 +409,25 @@ class TestFormats:
         data = make_zip({"mimetype": kind, "content.xml": content.encode()})
         (reason,) = reasons(tmp_path / "a.odp", data)
         assert reason.startswith("is a damaged or incomplete .odp file: ")
+
+    def test_charts_of_slides_that_name_each_other_are_read_once(self, tmp_path: Path) -> None:
+        objects = '<draw:object xlink:href="Object 1"/>' * 2
+        table = f"<table:table-cell><text:p>Crew</text:p>{objects}</table:table-cell>"
+        chart = f"<chart:chart><table:table><table:table-row>{table}</table:table-row>"
+        data = make_odf(
+            "presentation",
+            f"<draw:page>{objects}</draw:page>",
+            f"{chart}</table:table></chart:chart>",
+        )
+        assert read_one(tmp_path / "a.odp", data).text == "| Crew |\n| --- |"
+
+    def test_shapes_stand_where_they_are_not_where_their_parts_are(self, tmp_path: Path) -> None:
+        glue = '<draw:glue-point svg:x="-5cm" svg:y="-5cm"/>'
+        lower = f'<draw:custom-shape svg:x="1cm" svg:y="9cm"><text:p>Below</text:p>{glue}'
+        upper = '<draw:custom-shape svg:x="1cm" svg:y="1cm"><text:p>Above</text:p>'
+        slide = "".join(f"{shape}</draw:custom-shape>" for shape in (lower, upper))
+        data = make_odf("presentation", f"<draw:page>{slide}</draw:page>")
+        assert read_one(tmp_path / "a.odp", data).text == "Above\n\nBelow"
 
     def test_a_text_with_the_suffix_of_a_message_is_text(self, tmp_path: Path) -> None:
         assert texts(tmp_path / "de.msg", "::msgcat::mcset de Yes Ja") == [
