@@ -62,6 +62,7 @@ class Figure:
     scale: float  # pixels a point at which it is drawn
     name: str = ""
     caption: str = ""
+    content_hash: str = ""  # of a picture on a slide: several may lie on one place
 
 
 def name_place(label: str) -> str:
@@ -95,7 +96,7 @@ def draw_figure(data: bytes, suffix: str, figure: Figure) -> tuple[bytes, str, i
     if suffix == ".pdf":
         picture = _draw_of_pdf(data, figure)
     elif suffix == ".pptx":
-        [content] = [content for one, content in _find_in_slides(data) if one == figure][:1]
+        content = next(content for one, content in _find_in_slides(data) if one == figure)
         picture = Image.fromarray(open_picture(content, 1, "RGB")[0])
     else:
         picture = Image.fromarray(open_picture(data, figure.page, "RGB")[0])
@@ -135,14 +136,16 @@ def _find_in_picture(data: bytes, max_figures: int) -> tuple[list[Figure], int]:
 def _find_in_slides(data: bytes) -> Iterator[tuple[Figure, bytes]]:
     """Yield the pictures of slides that are figures, with their files."""
     import pptx
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     def list_pictures(shapes: Any) -> Iterator[tuple[Any, bytes]]:
         for shape in shapes:
             if hasattr(shape, "shapes"):
                 yield from list_pictures(shape.shapes)
             elif embedded := shape._element.xpath(".//a:blip/@r:embed")[:1]:
-                yield shape, shape.part.related_part(embedded[0]).blob
+                # A link may be broken, or lead out of the file.
+                with suppress(KeyError, ValueError):
+                    yield shape, shape.part.related_part(embedded[0]).blob
 
     show = pptx.Presentation(BytesIO(data))
     width, height = show.slide_width / _POINT, show.slide_height / _POINT
@@ -159,12 +162,13 @@ def _find_in_slides(data: bytes) -> Iterator[tuple[Figure, bytes]]:
             try:
                 with Image.open(BytesIO(content)) as picture:
                     picture.load()
-            except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+            except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
                 continue  # damaged, or drawings that only Windows draws
             if min(picture.size) >= MIN_SIDE:
                 size = (round(10 * across), round(10 * down), width, height)
                 place = (round(10 * left), round(10 * top), *size)
-                yield Figure(number, f"slide {number}", *place, 1.0), content
+                key = blake2b(content, digest_size=16).hexdigest()
+                yield Figure(number, f"slide {number}", *place, 1.0, content_hash=key), content
 
 
 def _find_in_pdf(data: bytes) -> Iterator[Figure]:

@@ -198,7 +198,7 @@ def _make_requests(
             for figure, caption, context in _read_contexts(figures, text, pages):
                 drawn = call_parser(path, "picture of a figure", suffix, figure)
                 record = {**asdict(figure), "caption": caption}
-                del record["scale"]
+                del record["scale"], record["content_hash"]
                 said = "that refers to the figure" if figure.name else "of the page"
                 shown = {"Caption": caption, f"Text of the document {said}": context}
                 parts = [f"{name}:\n{quote_text(words)}" for name, words in shown.items() if words]

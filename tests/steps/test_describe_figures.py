@@ -555,6 +555,30 @@ def test_pictures_of_slides_are_described_and_cited_by_their_slide(tmp_path: Pat
     }
 
 
+def test_pictures_of_a_slide_that_are_broken_or_lie_on_each_other_are_told_apart(
+    tmp_path: Path,
+) -> None:
+    pptx, image = pytest.importorskip("pptx"), pytest.importorskip("PIL.Image")
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[6])
+    pictures = [paint_bars((300, 200), **{bar: 0.9}) for bar in ("Crimson", "Teal", "Indigo")]
+    for picture in (image.effect_noise((400, 400), 99), *pictures):
+        content = io.BytesIO(encode(picture))
+        shape = slide.shapes.add_picture(content, 0, 0, 3_000_000)
+    first = slide.shapes[0]
+    noise = first.part.related_part(first._element.blip_rId)
+    head, *chunks = noise.blob.split(b"IDAT")
+    noise._blob = head + b"IDAT" + (b"\xff" * 4).join(chunks)
+    [blip] = shape._element.xpath(".//a:blip")
+    [name] = [name for name in blip.attrib if name.endswith("embed")]
+    blip.attrib[name] = "rId99"
+    show.save(stream := io.BytesIO())
+    figures = find(tmp_path / "a.pptx", stream.getvalue(), ".pptx")
+    drawn = [call_parser(tmp_path / "a.pptx", "picture of a figure", ".pptx", f) for f in figures]
+    assert len(figures) == 2
+    assert drawn[0] != drawn[1]
+
+
 def test_an_archive_of_pictures_is_enough(tmp_path: Path) -> None:
     whole = encode(paint_bars((400, 300), Teal=0.9, Amber=0.3))
     with Server() as server:
