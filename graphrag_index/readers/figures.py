@@ -16,7 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphrag_index.readers.page_pictures import MIN_SIDE, count_frames, open_picture
+from graphrag_index.readers.page_pictures import (
+    MIN_SIDE,
+    PICTURE_FORMATS,
+    count_frames,
+    open_picture,
+)
 from graphrag_index.readers.pdf import PDFIUM, map_to_view, read_page, split_runs
 from graphrag_nlp.text.languages import read_lists, word_set
 
@@ -160,7 +165,7 @@ def _find_in_slides(data: bytes) -> Iterator[tuple[Figure, bytes]]:
             if n_slides[content] > 1 or not MIN_SHARE <= share <= MAX_SHARE:
                 continue
             try:
-                with Image.open(BytesIO(content)) as picture:
+                with Image.open(BytesIO(content), formats=PICTURE_FORMATS) as picture:
                     picture.load()
             except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
                 continue  # damaged, or drawings that only Windows draws

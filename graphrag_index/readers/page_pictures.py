@@ -22,6 +22,8 @@ PICTURE_DPI, MAX_PICTURE_PIXELS, MARK_COLOUR = 110, 4_000_000, (255, 236, 110)
 MIN_SAME_WORDS = 0.5
 MAX_SIDE = 5_000  # pixels of a picture
 MIN_SIDE = 100  # pixels; a smaller picture is an icon
+# What is read; Pillow would start another program for EPS, under any suffix.
+PICTURE_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 MAX_FRAMES = 2_000  # pages of a picture file
 # A page is a picture if its pictures cover this share of it and it has at most so many characters,
 # such as those of a stamp; or if it has none, and a picture or outlines of letters.
@@ -211,7 +213,7 @@ def open_image(data: bytes) -> Iterator[Any]:
     from PIL import Image
 
     try:
-        with Image.open(BytesIO(data)) as picture:
+        with Image.open(BytesIO(data), formats=PICTURE_FORMATS) as picture:
             yield picture
     except (OSError, ValueError) as error:  # also if it is no picture
         raise UnreadableFile("is a damaged picture, or no picture") from error

@@ -119,11 +119,11 @@ def test_a_query_that_needs_too_much_memory_is_ended(engine: Engine, small: Inde
 
 def test_rows_that_are_larger_than_their_reader_may_hold_are_refused(small: IndexStore) -> None:
     pytest.importorskip("duckdb")
-    query = "SELECT repeat('é', 24000000)"
-    with pytest.raises(QueryError, match=r"rows of the query are larger than 128 MB"):
-        run_sql(small, query, Limits(max_memory=512))
-    [[found]] = run_sql(small, query, Limits(max_memory=1_024)).rows
-    assert found == "é" * 24_000_000
+    query = "SELECT repeat('é', 28_000_000)"
+    with pytest.raises(QueryError, match=r"rows of the query are larger than 160 MB"):
+        run_sql(small, query, Limits(max_memory=640))
+    [[found]] = run_sql(small, query, Limits(max_memory=1_280)).rows
+    assert found == "é" * 28_000_000
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit is of POSIX")
