@@ -53,7 +53,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @step(
-    writes=["extracted_entities", "extracted_relationships", "extracted_mentions"], code_version=30
+    writes=["extracted_entities", "extracted_relationships", "extracted_mentions"], code_version=31
 )
 def extract_graph_nlp(
     documents: pl.LazyFrame,
