@@ -21,7 +21,7 @@ from tests.conftest import copy_project, run_project
 from tests.fixtures.agent_client import talk
 from tests.fixtures.commands import ask
 from tests.fixtures.pdf import make_pdf
-from tests.fixtures.sample_files import FakeTesseract, picture
+from tests.fixtures.sample_files import FakeTesseract, make_zip, picture
 from tests.fixtures.served import serve
 from tests.server.conftest import ADDRESS
 
@@ -62,6 +62,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     bridge = "The bridge of Hollins was built by Nils Berg in 1911."
     (folder / "plain.txt").write_text(bridge, encoding="utf-8")
+    lease = make_pdf([[(72, 700, "The quay of Brora is let to Ada Munro.")]])
+    (folder / "more.zip").write_bytes(make_zip({"lease.pdf": lease}))
     (folder / "buoy.png").write_bytes(picture(250, (2_550, 3_300), 300))
     with pytest.MonkeyPatch.context() as patch:
         programs = tmp_path_factory.mktemp("bin")
@@ -216,6 +218,8 @@ def test_what_has_no_picture_says_why(root: Path, client: TestClient) -> None:
     assert refusal(number, 3) == (404, "survey.pdf has no page 3 in the index.")
     slides = find_document(client, "talk.pptx")
     assert refusal(slides) == (415, "talk.pptx is no PDF: only these have pictures.")
+    where = "lease.pdf is inside more.zip: only files of the input folder are shown."
+    assert refusal(find_document(client, "more.zip/lease.pdf")) == (404, where)
     assert refusal(99)[0] == 404
     content, scan = file.read_bytes(), root / "input" / "buoy.png"
     scanned = scan.read_bytes()
