@@ -26,7 +26,7 @@ from graphrag_index.readers.input_files import UPLOAD_FOLDER, find_files, input_
 from graphrag_index.readers.parse_process import PICTURE_SUFFIXES
 from graphrag_index.readers.text_html_pdf_office import OFFICE_SUFFIXES
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
-from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
+from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped, read_skipped
 from graphrag_index.storage.table_store import scan_table
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex
@@ -163,7 +163,10 @@ class InputFileStatus(BaseModel):
 
 
 class FileList(BaseModel):
-    """The files that a run would read or skip, ordered by path, and the limits of uploads."""
+    """The files that a run would read or skip, ordered by path, and the limits of uploads.
+
+    Skipped files inside others are those of the last run.
+    """
 
     files: list[InputFileStatus]
     skipped: list[SkippedFile]
@@ -190,6 +193,14 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
     """List the files that a run would read, with the documents of each, and those it skips."""
     skipped: list[SkippedFile] = []
     sizes = InputFolder(index).files(skipped)
+    if version := index.store.read_pointer():
+        # The last run opened the files that hold others.
+        skipped += (
+            one
+            for one in read_skipped(index.store, version)
+            if one.path not in sizes and _find_owner(one.path, sizes) in sizes
+        )
+        skipped.sort()
     counts, problems = _read_status(index, sizes)
     return FileList(
         files=[

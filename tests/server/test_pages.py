@@ -63,7 +63,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bridge = "The bridge of Hollins was built by Nils Berg in 1911."
     (folder / "plain.txt").write_text(bridge, encoding="utf-8")
     lease = make_pdf([[(72, 700, "The quay of Brora is let to Ada Munro.")]])
-    (folder / "more.zip").write_bytes(make_zip({"lease.pdf": lease}))
+    (folder / "more.zip").write_bytes(make_zip({"lease.pdf": lease, "a.bin": b"\0"}))
     (folder / "buoy.png").write_bytes(picture(250, (2_550, 3_300), 300))
     with pytest.MonkeyPatch.context() as patch:
         programs = tmp_path_factory.mktemp("bin")
@@ -243,6 +243,12 @@ def test_what_has_no_picture_says_why(root: Path, client: TestClient) -> None:
         file.write_bytes(content)
         scan.write_bytes(scanned)
         os.utime(file)
+
+
+def test_files_that_are_skipped_inside_others_are_listed(client: TestClient) -> None:
+    reply = client.get("/v1/indexes/p/files").json()
+    assert [one["path"] for one in reply["skipped"]] == ["more.zip/a.bin"]
+    assert reply["skipped_summary"] == "1 file skipped: .bin 1."
 
 
 def test_a_file_is_downloaded_with_a_key_that_may_change_files(
