@@ -49,6 +49,7 @@ class Content(NamedTuple):
 WITHOUT_TEXT = Content("", "without text")
 WITH_PASSWORD = Content("", "an Office file with a password")
 MESSAGE = Content(".msg", "a message of Outlook")
+BEFORE_2007 = Content("", "a file of an Office before 2007: save it in a newer format")
 DAMAGED_ARCHIVE = Content("", "a damaged ZIP archive")
 
 
@@ -65,8 +66,7 @@ def identify_content(path: Path) -> Content:
         data = path.read_bytes()
         if _ENCRYPTED_PART in data:
             return WITH_PASSWORD
-        is_message = _MESSAGE_PART in data
-        return MESSAGE if is_message else Content("", "a file of an Office before 2007")
+        return MESSAGE if _MESSAGE_PART in data else BEFORE_2007
     # Other bytes may stand before a PDF, and a text may tell of its first bytes.
     if start.startswith(b"%pdf-") or (b"%pdf-" in start and looks_binary(head)):
         return Content(".pdf", "a PDF")

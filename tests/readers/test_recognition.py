@@ -327,7 +327,7 @@ KINDS: dict[str, tuple[bytes, str, str]] = {
     "old.doc": (
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512),
         ".doc",
-        "is a file of an Office before 2007",
+        "is a file of an Office before 2007: save it in a newer format",
     ),
     ".hidden": (b"Text.", "hidden", "is hidden"),
 }

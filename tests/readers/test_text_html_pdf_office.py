@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.readers import Document, ReadFailure, read_file
+from graphrag_index.readers.content import BEFORE_2007
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.office import _WordPage, read_pptx, read_xlsx
 from graphrag_index.readers.text_html_pdf_office import Page, find_first_heading, split_front_matter
@@ -338,7 +339,7 @@ class TestOffice:
             b"These are not the bytes of such a file.": f"is not a {suffix} file but text",
             b"<!DOCTYPE html><p>Log in": f"is not a {suffix} file but a web page",
             b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR": f"is not a {suffix} file but binary data",
-            old: f"is not a {suffix} file but a file of an Office before 2007",
+            old: f"is not a {suffix} file but {BEFORE_2007.noun}",
             old + "EncryptedPackage".encode("utf-16-le"): "needs a password: save it without one",
             b"": "is empty",
         }
