@@ -4,7 +4,7 @@ Statements are ranked by one set of fitted weights (`data/weights.yaml`). A span
 stands before them only if it is certain, and an answer is unclear below one fitted threshold.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -166,7 +166,8 @@ def _drop_other_rows(found: Candidates, order: list[int]) -> list[int]:
 def _choose_named_rows(found: Candidates, order: list[int]) -> tuple[list[int], list[int], bool]:
     """Choose the rows of tables whose cells a question names, if one of the tables ranks first.
 
-    They have a named cell in each column that has any, and say the other words of the question.
+    They have a named cell in each column of their table that has any, and say the other words of
+    the question.
     Rows of several cells in one column are compared, and need not say words such as "deeper". If
     no row has cells in all columns, those with the first cell tell what else is true of it.
 
@@ -181,13 +182,22 @@ def _choose_named_rows(found: Candidates, order: list[int]) -> tuple[list[int], 
     tables, named = {table for table, _ in n_with}, {cell for _, cell in n_with}
     if not named or table_of.get(int(found.rows[order[0]])) not in tables:
         return order, [], False
-    columns = {column for column, _ in named}
+    columns: dict[str, set[str]] = defaultdict(set)
+    for table, (column, _) in n_with:
+        columns[table].add(column)
     of_cells = find_stems(" ".join(value for _, value in named))
     beside = np.array([word not in of_cells for word in asked.words], bool)
-    fitting = [i for i, cells in rows.items() if {column for column, _ in cells} == columns]
+    fitting = [
+        i
+        for i, cells in rows.items()
+        if cells and {column for column, _ in cells} == columns[table_of[i]]
+    ]
+    # Another table may have only some of the cells.
+    most = max((len(rows[i]) for i in fitting), default=0)
+    fitting = [i for i in fitting if len(rows[i]) == most]
     chosen = [i for i in fitting if found.said[i][beside].all()]
     is_clear = bool(chosen)
-    if not chosen and len(columns) < len(named):
+    if not chosen and len({column for column, _ in named}) < len(named):
         chosen = fitting
     elif not fitting:
         chosen = [i for i, cells in rows.items() if any(not column for column, _ in cells)]

@@ -41,6 +41,13 @@ FILES = {
         + "\n\nThe rents are due on the first day of each month.\n"
         for n, (town, rows) in enumerate(FLATS.items(), start=1)
     ],
+    # The name that a question asks about is in the first column of one table only.
+    "harbour.md": [
+        "## Berths\n\n| Berth | Ship | Captain |\n|---|---|---|",
+        *(f"| B{n} | Gull {n} | Skipper {n} |" for n in ROWS),
+        "\n## Fees\n\n| Ship | Fee |\n|---|---|",
+        *(f"| Gull {n} | {300 + 9 * n} |" for n in ROWS),
+    ],
     "stations.md": ["| Station | Opened | Status |", "|---|---|---|", *STATIONS],
     "pumps.md": ["# Pumps\n", "| Pump | Responsible | Flow | Zone |", "|---|---|---|---|", *PUMPS],
     # As the converters write tables of office files.
