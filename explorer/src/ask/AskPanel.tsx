@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { FilterNotice } from "../find/FilterPanel";
 import { useData, useLoaded } from "../parts/useData";
-import { useAddress } from "../state";
+import { parseAddress, useAddress } from "../state";
 import { texts } from "../texts";
 import { type Ask, useAsk, useConversation } from "./conversation";
 import { ConversationHead } from "./Conversations";
@@ -26,8 +26,9 @@ export function AskPanel() {
     const { conversation: wanted } = address;
     if (!wanted || wanted === conversation.id) return;
     let isWanted = true;
-    // What a link carries becomes a conversation of this reader.
-    void conversation.open(wanted).then((id) => { if (isWanted) go({ conversation: id }, true); });
+    // What a link carries becomes a conversation of this reader. The event of a newer address may still be on its way.
+    void conversation.open(wanted)
+      .then((id) => { if (isWanted && parseAddress(location.hash).conversation === wanted) go({ conversation: id }, true); });
     return () => { isWanted = false; };
   }, [address.conversation, conversation]);
   return (
