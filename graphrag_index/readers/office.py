@@ -22,15 +22,9 @@ _RTF_SPACE = re.compile(rb"(?<!\\)((?:\\\\)*)\\~")
 _BAR = re.compile(r"(?<!\\)\|")
 # Elements of OpenDocument, without their namespaces, and the tags of web pages for them.
 _HTML_TAGS = {
-    **{
-        "p": "p",
-        "h": "p",
-        "list": "ul",
-        "list-item": "li",
-        "list-header": "li",
-        "line-break": "br",
-    },
-    **{"table": "table", "table-row": "tr", "table-cell": "td"},
+    **dict.fromkeys(("p", "h"), "p"),
+    **dict.fromkeys(("list-item", "list-header"), "li"),
+    **{"list": "ul", "line-break": "br", "table": "table", "table-row": "tr", "table-cell": "td"},
 }
 _SPANS = {"colspan": "number-columns-spanned", "rowspan": "number-rows-spanned"}
 # Comments, descriptions of shapes, merged cells and numbers of slides, and kinds of edges.

@@ -407,8 +407,8 @@ def _find_file(opened: OpenVersion, number: int) -> Path:
     file = (folder / path).resolve()
     # The paths of an imported index may lead anywhere.
     if not (path and file.is_relative_to(folder) and file.is_file()):
-        holder = next((one for one in file.parents if one != folder and one.is_file()), None)
-        if holder and holder.is_relative_to(folder):
+        above = (one for one in file.parents if one.is_relative_to(folder))
+        if holder := next((one for one in above if one.is_file()), None):
             text = f"{file.name} is inside {holder.name}: only files of the input folder are shown."
             raise RequestError(404, "no_such_file", text)
         raise RequestError(404, "no_such_file", f"The file {path!r} is not in the input folder.")

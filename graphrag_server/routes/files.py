@@ -6,6 +6,7 @@ import shutil
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Mapping
+from itertools import compress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, BinaryIO
 from uuid import uuid4
@@ -193,15 +194,8 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
     """List the files that a run would read, with the documents of each, and those it skips."""
     skipped: list[SkippedFile] = []
     sizes = InputFolder(index).files(skipped)
-    if version := index.store.read_pointer():
-        # The last run opened the files that hold others.
-        skipped += (
-            one
-            for one in read_skipped(index.store, version)
-            if one.path not in sizes and _find_owner(one.path, sizes) in sizes
-        )
-        skipped.sort()
-    counts, problems = _read_status(index, sizes)
+    counts, problems, inside = _read_status(index, sizes)
+    skipped = sorted(skipped + inside)
     return FileList(
         files=[
             InputFileStatus(
@@ -246,25 +240,27 @@ def remove_file(path: str, index: WriteIndex) -> None:
 
 def _read_status(
     index: HostedIndex, paths: Container[str]
-) -> tuple[Mapping[str, int], dict[str, str]]:
-    """Return the number of documents of each file in the index, and problems of the last run."""
+) -> tuple[Mapping[str, int], dict[str, str], list[SkippedFile]]:
+    """Return the number of documents of each file in the index, and problems of the last run.
+
+    The last value are files that it skipped inside others.
+    """
     version = index.store.read_pointer()
     if version is None:
-        return {}, {}
+        return {}, {}, []
     documents = scan_table(index.store, version, "documents").group_by("path").len()
-    skipped, unread = (
-        scan_table(index.store, version, name).select("path", "reason").collect().rows()
-        for name in ("skipped_files", "unread_files")
-    )
+    unread = scan_table(index.store, version, "unread_files").select("path", "reason").collect()
+    skipped = read_skipped(index.store, version)
     counts = Counter[str]()
     for path, n_documents in documents.collect().iter_rows():
         counts[_find_owner(path, paths)] += n_documents
-    problems = {path: reason for path, reason in skipped if path in paths}
-    for path, reason in unread:
+    problems = {one.path: one.reason for one in skipped if one.path in paths}
+    for path, reason in unread.rows():
         owner = _find_owner(path, paths)
         inner = path[len(owner) + 1 :]
         problems.setdefault(owner, f"{inner}: {reason}" if inner else reason)
-    return counts, problems
+    is_inside = (one.path not in paths and _find_owner(one.path, paths) in paths for one in skipped)
+    return counts, problems, list(compress(skipped, is_inside))
 
 
 def _find_owner(path: str, paths: Container[str]) -> str:
