@@ -167,9 +167,9 @@ def _choose_named_rows(found: Candidates, order: list[int]) -> tuple[list[int], 
     """Choose the rows of tables whose cells a question names, if one of the tables ranks first.
 
     They have a named cell in each column of their table that has any, and say the other words of
-    the question.
-    Rows of several cells in one column are compared, and need not say words such as "deeper". If
-    no row has cells in all columns, those with the first cell tell what else is true of it.
+    the question. Rows of several cells in one column are compared, and need not say words such as
+    "deeper". If no row has cells in all columns, those with the first cell tell what else is true
+    of it.
 
     Other rows of these tables are dropped from `order`, which is returned first, if no named cell
     is theirs alone: they are about other things, or the same place. The last value is whether the
